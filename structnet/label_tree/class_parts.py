@@ -17,7 +17,7 @@ from structnet.checks import wrong
 from structnet.estimators.checked import Checked
 from structnet.estimators.discriminant_analysis import discriminant
 from structnet.estimators.few_rows import FEW, Regularisation, Solve, regularisation, solved
-from structnet.estimators.held_out import PARTS, tenths
+from structnet.estimators.held_out import PARTS, check_several, tenths
 from structnet.estimators.number_of_parts import Answers, best_division, best_of_few
 from structnet.estimators.parts import parts_within
 from structnet.estimators.softmax_of_parts import Division, parts_told
@@ -89,6 +89,7 @@ def choose_parts(
             if trials is not None:
                 how = _by_trials(examples, trials, settled, held_out, fits)
             elif not settled.epochs and len(examples) < FEW:
+                check_several(examples.groups)
                 of = examples.checked, num_classes, settings.seed, fits
                 how, regularised = best_of_few(*of)
                 whole = whole._replace(solve=partial(solved, how=regularised))

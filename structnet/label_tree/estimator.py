@@ -18,7 +18,6 @@ from structnet.estimators.class_weights import both_weighed
 from structnet.estimators.counts import learned_scale, scale_of_lists
 from structnet.estimators.described import described_by
 from structnet.estimators.failed_fit import whole
-from structnet.estimators.held_out import check_several
 from structnet.estimators.inputs import (
     check_inputs,
     check_training,
@@ -174,8 +173,6 @@ class LabelTreeClassifier(
         settings = self._settings()
         data = self._checked(X, y, sample_weight, groups, reset=True)
         validation = self._checked_validation(X_val, y_val, sample_weight_val)
-        if validation is None:
-            check_several(data.groups)
         data, validation = both_weighed(data, validation, self.classes_, self.class_weight)
         self.input_scale_ = self._new_scale(data)
         self._stream = Stream.after(data.weights)

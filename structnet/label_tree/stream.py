@@ -244,15 +244,19 @@ def rescale(tree: LabelTree, before: Standardizer, after: Standardizer) -> Calla
     (m, s), (m_new, s_new) = (each.of(softmax.in_features) for each in (before, after))
     weight = softmax.weight.double() * torch.from_numpy(np.minimum(s_new / s, FARTHER))
     moved = weight @ torch.from_numpy((m_new - m) / s_new)  # [nodes, arity]
-    softmax.weight.copy_(weight)
-    if softmax.bias.requires_grad:
-        softmax.bias.add_(moved.masked_fill(softmax.mask, 0))
 
     @torch.no_grad()
     def undo() -> None:
         softmax.weight.copy_(kept[0])
         softmax.bias.copy_(kept[1])
 
+    try:
+        softmax.weight.copy_(weight)
+        if softmax.bias.requires_grad:
+            softmax.bias.add_(moved.masked_fill(softmax.mask, 0))
+    except BaseException:
+        undo()
+        raise
     return undo
 
 

@@ -101,8 +101,8 @@ class StreamMixin:
         if first:
             self._begin_stream(checked, settings)
         undo = self._follow(checked)
-        examples, stream = self._by_part(self._examples(checked)), self._stream
         try:
+            examples, stream = self._by_part(self._examples(checked)), self._stream
             if stream.rows or first:
                 self._stream = stream.met(examples)
             self.trained_.stream(examples, self._rate(examples))

@@ -172,17 +172,19 @@ class Training:
         else:
             counts = torch.zeros_like(softmax.counts)
         before, records, settings = Touched.of(self.tree, examples), len(self.epochs), self.settings
+        met, done = softmax.counts.clone(), self.done
         if rate is not None:
             self.settings = replace(settings, learning_rate=rate)
         try:
             self._stream(examples, (softmax.counts + counts).numpy())
+            softmax.counts += counts
+            self.done += len(examples)
         except BaseException:  # also KeyboardInterrupt: half a pass is no state to go on from
             before.put_back(self.tree)
+            softmax.counts.copy_(met)
             del self.epochs[records:]
-            self.settings = settings
+            self.settings, self.done = settings, done
             raise
-        softmax.counts += counts
-        self.done += len(examples)
         if self._learns_tree and not self.whole:
             self._rebuild()
         self.tree.eval()

@@ -115,6 +115,8 @@ class SoftmaxTreeEstimator(TreeClassifierMixin, TreeEstimatorMixin, BaseEstimato
         held_out = self._checked_validation(X_val, y_val, sample_weight_val)
         if held_out is None:
             check_several(given.groups)
+        elif given.groups is not None and not np.ptp(given.groups):
+            given = given._replace(groups=None)  # of one group, trials hold out rows
         given, held_out = both_weighed(given, held_out, self.classes_, self.class_weight)
         self.seed_ = seed_from(self.random_state)
         settings, learn = settings.of_at_most(len(self.classes_), seed=self.seed_), given

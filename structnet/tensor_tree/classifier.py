@@ -36,7 +36,7 @@ class TreeLSTMClassifier(LikeliestMixin, ClassifierMixin, TreeLSTMEstimator):
 
     A sample is a tree or a tuple of trees, with the same number of trees in all samples. A tree is
     a :class:`structnet.Tree`, bracketed text, or a parse of nltk, spaCy, conllu, networkx or
-    tree-sitter. Among other trees, a word is one of a single node, as ``str`` writes it.
+    tree-sitter. Among other trees, a word without any of ``()<>{}[]`` is one of a single node.
 
     Attributes:
         classes_: the sorted classes; if samples have several labels, the places of the labels.

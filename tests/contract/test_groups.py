@@ -92,6 +92,14 @@ def test_a_single_group_needs_validation_samples(make: Any) -> None:
         make().fit(X, y, groups=np.zeros(120))
 
 
+def test_a_single_group_is_no_fault_where_nothing_is_held_out_by_it() -> None:
+    X, y, _ = measured_again(times=2)
+    same = np.zeros(120)
+    LabelTreeClassifier(tree="huffman", learning_rate=0.1).fit(X, y, groups=same)
+    for model in (LabelTreeClassifier(), AdaptiveSoftmaxTreeClassifier()):
+        model.set_params(random_state=0).fit(X, y, groups=same, X_val=X, y_val=y)
+
+
 def test_two_groups_of_which_one_chooses_the_round_are_one_to_learn_from() -> None:
     X, y, _ = measured_again(times=2)
     with pytest.raises(ValueError, match="all samples to learn from are of one group; expected"):

@@ -66,6 +66,12 @@ def test_dense_rows_are_left_alone() -> None:
     assert temperature_for(tree, Examples(table, examples.labels)) == 1
 
 
+def test_few_held_out_examples_tell_too_little() -> None:
+    tree, examples = drawn(12, None, 300)
+    tree.cool(1 / 3)
+    assert temperature_for(tree, examples[:99]) == 1 < temperature_for(tree, examples)
+
+
 def loss_of(model: LabelTreeClassifier, x: csr_matrix, y: np.ndarray) -> float:
     return float(-np.log(model.predict_proba(x)[np.arange(len(y)), y]).mean())
 

@@ -285,13 +285,15 @@ def test_a_stream_goes_on_from_a_file_and_is_undone_with_its_scale(tmp_path: Pat
     again = LabelTreeClassifier.load(tmp_path / "model")
     before, answers = whole.input_scale_.to_lists(), whole.predict_proba(x)
     weight = whole.tree_.softmax.weight.detach().clone()
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(whole.trained_, "_stream", interrupted)
-        whole.partial_fit(x[100:200], y[100:200])
-    assert whole.input_scale_.to_lists() == before and torch.equal(
-        whole.tree_.softmax.weight, weight
-    )
-    np.testing.assert_array_equal(whole.predict_proba(x), answers)
+    counts, done = whole.tree_.softmax.counts.clone(), whole.trained_.done
+    for of, name in ((whole.trained_, "_stream"), (whole, "_by_part")):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(of, name, interrupted)
+            whole.partial_fit(x[100:200], y[100:200])
+        assert whole.input_scale_.to_lists() == before
+        assert torch.equal(whole.tree_.softmax.weight, weight)
+        assert torch.equal(whole.tree_.softmax.counts, counts) and whole.trained_.done == done
+        np.testing.assert_array_equal(whole.predict_proba(x), answers)
     for model in (whole, again):
         model.partial_fit(x[100:200], y[100:200])
         assert model.input_scale_.to_lists() != before

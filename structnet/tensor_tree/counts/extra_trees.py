@@ -1,4 +1,4 @@
-"""Decision trees on the counts of labels, for answers that are no linear function of them.
+"""Decision trees on counts of labels and names, for answers that are no linear function of them.
 
 Exactly three of a label, or an even number of nodes, is what neither a sum of weighted counts nor
 the states of a Tree-LSTM tell; splits at counts do.

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from structnet.training.gains import is_better
 
+NOTHING = 1e-6  # weight up to which an output is left out, so that it need not be computed
+
 
 def best_share(tree: Tensor, lacking: Tensor, count: Tensor, most: float) -> float:
     """The factor of a model's numbers with which they add up best to what another one lacks, or 0.
@@ -72,4 +74,5 @@ def best_shares(outputs: Tensor, targets: Tensor, count: Tensor) -> Tensor:
     at_most = {"type": "ineq", "fun": lambda x: 1 - x.sum(), "jac": lambda x: -np.ones(number)}
     how: dict[str, Any] = {"method": "SLSQP", "bounds": [(0.0, 1.0)] * number}
     found = minimize(loss, np.full(number, 1 / number), jac=True, constraints=at_most, **how)
-    return torch.from_numpy(np.clip(found.x, 0, 1))
+    shares = np.clip(found.x, 0, 1)
+    return torch.from_numpy(np.where(shares < NOTHING, 0, shares))
