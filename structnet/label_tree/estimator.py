@@ -244,7 +244,7 @@ class LabelTreeClassifier(
     def summary(self, X: Any = None) -> Summary:
         """The size of the tree, and the cost of a prediction; ``note`` says how classes are told.
 
-        It does so of nodes that are naive Bayes, and of classes of several parts.
+        It does so of nodes that are naive Bayes, of classes of several parts, and of a temperature.
 
         Args:
             X: samples from which to measure how often each leaf is reached.
@@ -252,13 +252,15 @@ class LabelTreeClassifier(
         Raises:
             ValueError: samples of another shape than in ``fit``.
         """
-        size = super().summary(X)
-        if self.settings_.start != "naive_bayes":
-            return replace(size, note=self._parts_in_words())
-        how = "start as" if self.history_ else "are"
-        if self.settings_.epochs and self.trained_.whole:  # not in a stream
-            how = "are half trained, half"
-        return replace(size, note=f"nodes {how} naive Bayes")
+        note, settings = self._parts_in_words(), self.settings_
+        if settings.start == "naive_bayes":
+            how = "start as" if self.history_ else "are"
+            if settings.epochs and self.trained_.whole:  # not in a stream
+                how = "are half trained, half"
+            note = f"nodes {how} naive Bayes"
+        if settings.temperature not in (None, 1) and self.trained_.whole:
+            note += "; " * bool(note) + f"scores divided by {settings.temperature:.3g}"
+        return replace(super().summary(X), note=note)
 
     def apply(self, X: Any) -> np.ndarray:
         """The node of the leaf in which each sample's greedy path ends, ``[n]``."""

@@ -85,8 +85,9 @@ def test_predictions_are_as_sure_as_they_are_right(seed: int) -> None:
     model = LabelTreeClassifier(vector_size=0, epochs=50, learning_rate=0.1, random_state=0)
     cool = model.fit(learn, known)
     assert cool.settings_.temperature > 1.2 and cool.score(new, asked) > 0.35
+    assert f"scores divided by {cool.settings_.temperature:.3g}" in str(cool.summary())
     before = LabelTreeClassifier(**{**model.get_params(), "temperature": 1}).fit(learn, known)
-    assert before.settings_.temperature == 1
+    assert before.settings_.temperature == 1 and "divided" not in str(before.summary())
     assert cool.score(new, asked) == pytest.approx(before.score(new, asked), abs=2e-3)  # ties
     assert loss_of(cool, new, asked) < loss_of(before, new, asked) - 0.05
 
