@@ -11,7 +11,7 @@ import numpy as np
 
 from structnet.estimators.discriminant_analysis import COLUMNS
 from structnet.estimators.few_rows import FEW, Solve, solved
-from structnet.estimators.held_out import check_several, parted
+from structnet.estimators.held_out import parted
 from structnet.label_tree.examples import Examples
 from structnet.label_tree.settings import LabelTreeSettings
 from structnet.label_tree.shapes import usual_arity
@@ -197,7 +197,6 @@ def _parts(
     labels = examples.labels if part_classes is None else part_classes[examples.labels]
     others = replace(examples, labels=labels) if held_out is None else held_out
     if held_out is None:
-        check_several(examples.groups)
         of = examples.labels, examples.groups
         learn, drawn = parted(len(examples), 0.1, settings.seed, *of)
         held = learn[:0] if drawn is None else drawn

@@ -11,13 +11,12 @@ from torch import Tensor
 from structnet.trees.end_to_end import ranges
 from structnet.trees.forest import Forest, Preorder
 from structnet.trees.number_tokens import FIRST
-from structnet.trees.repeats import by_name, names_of
+from structnet.trees.repeats import MOST, by_name, names_of
 from structnet.trees.vocabulary import NONE, Vocabulary
 
 # A name was there before in the tree, in preorder; it comes again; or neither. In a pair of trees
 # it is in both, or in one; from the last number on, it is in the other one below some label.
 AGAIN, COMES, ALONE, BOTH, ONE, BELOW_LABEL = range(6)
-MOST = 16  # different labels above a name, beyond which it is a word of the grammar
 
 
 def label_sizes(vocabulary: Vocabulary) -> dict[str, int | bool]:
